@@ -3,7 +3,6 @@
 // of bytes: wan.h.
 //
 // What a packet's bytes are depends on which side of the gateway the port is on:
-//
 //   WAN port   from the BTH to the last payload byte (pad included). Everything below the BTH
 //              (Ethernet, IP, UDP) and the ICRC behind the payload belong to the port: a kernel
 //              socket, a NIC or an RNIC each make them their own way.
@@ -30,11 +29,10 @@ namespace cw {
 
 inline constexpr uint16_t group_peer_first = 0xf000;  ///< Packet::peer: of multicast groups
 
-/// One packet and its buffer, one segment, plus an optional external payload behind it.
-///
-/// The buffer belongs to the port that made the packet and lives as long as the port. Between
-/// `data` and the buffer's edges there is always room for the headers and trailers that the port
-/// adds: users write only [data, data + bytes_max).
+/// One packet and its buffer, one segment, plus an optional external payload behind it. The buffer
+/// belongs to the port that made the packet and lives as long as the port. Between `data` and the
+/// buffer's edges there is always room for the headers and trailers that the port adds: users write
+/// only [data, data + bytes_max).
 struct Packet {
   uint8_t* data = nullptr;
   uint32_t bytes = 0;      ///< used, from `data`
@@ -46,25 +44,22 @@ struct Packet {
   const uint8_t* payload = nullptr;
   union {
     uint64_t cookie = 0;  ///< with a payload elsewhere
-    uint8_t* slot;  ///< else its owner's: where its bytes begin that are kept when it is sent,
-                    ///< which moves `data`
+    uint8_t* slot;        ///< else its owner's: where what is kept begins, as sending moves `data`
   };
   uint32_t payload_bytes = 0;
 
-  uint8_t ecn = 0;           ///< the two ECN bits of the outer IP header, in and out
-  uint8_t dscp = 0;          ///< the six DSCP bits, in and out
-  uint8_t more_owners = 0;   ///< the port's own: besides the first, where it counts them here
-  bool is_icrc_due = false;  ///< received: nobody has looked whether its ICRC is right
-  uint16_t peer = 0;         ///< which gateway it goes to or came from
-  uint16_t path = 0;         ///< which route of that peer; received: told by the outer addresses
-  Instant at;                ///< received: when it arrived. Sent: when it left the pacer.
-
+  uint8_t ecn = 0;            ///< the two ECN bits of the outer IP header, in and out
+  uint8_t dscp = 0;           ///< the six DSCP bits, in and out
+  uint8_t more_owners = 0;    ///< the port's own: besides the first, where it counts them here
+  bool is_icrc_due = false;   ///< received: nobody has looked whether its ICRC is right
+  uint16_t peer = 0;          ///< which gateway it goes to or came from
+  uint16_t path = 0;          ///< which route of that peer; received: told by the outer addresses
+  Instant at;                 ///< received: when it arrived. Sent: when it left the pacer.
   void* port_data = nullptr;  ///< the port's own
 };
 static_assert(sizeof(void*) != 8 || sizeof(Packet) == 64, "one cache line");
 
-/// Takes one owner off a packet whose owners are counted in it; false, and nothing has happened,
-/// when its caller is the only one.
+/// Takes one owner off a packet that counts them itself; false, and none, when it is the only one.
 inline bool try_leave(Packet& packet) {
   if (packet.more_owners == 0) return false;
   --packet.more_owners;
@@ -90,7 +85,7 @@ struct PortFacts {
 
 /// Counts since start; each only grows.
 struct PortCounters {
-  uint64_t rx_packets = 0, rx_bytes = 0;
+  uint64_t rx_packets = 0, rx_bytes = 0;  ///< with those that is_icrc_right() finds wrong
   uint64_t tx_packets = 0, tx_bytes = 0;
   uint64_t rx_dropped = 0;    ///< arrived but thrown away below rx_burst() (ring full, no buffer)
   uint64_t rx_malformed = 0;  ///< failed the port's own checks: outer headers, fragments, ICRC
@@ -135,13 +130,11 @@ class PacketTap {
 /// Packets in bytes.
 class Port : public PortBase {
  public:
-  /// Fills `out` from the front with packets that have arrived; returns how many. They are the
-  /// caller's until handed to tx_burst() of the same port or to give_back(). Zero when the wire is
-  /// idle, which is not an error. `now` stamps packets of ports without a clock of their own.
+  /// Fills `out` from the front with packets that have arrived, the caller's until they go to
+  /// tx_burst() or give_back(); returns how many. `now` stamps those of ports without a clock.
   virtual size_t rx_burst(std::span<Packet*> out, Instant now) = 0;
 
-  /// From now on the ICRC of what comes may be due: most of it proves by more that it is whole.
-  /// Before the first burst, of a WAN; a port may as well go on looking itself.
+  /// Of a WAN, before the first burst: ICRCs of what comes may be due. A port need not leave any.
   virtual void leave_icrcs() {}
   /// Of a packet whose ICRC is due and that is as it came. False: it is counted as malformed.
   virtual bool is_icrc_right(const Packet&) { return true; }

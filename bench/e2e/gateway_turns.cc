@@ -198,20 +198,32 @@ std::vector<double> both_ns(const RowsNs& rows, double frames_per_turn) {
   return both;
 }
 
-/// How much longer the sealed frame takes than the plain one of the same time, and what the
-/// library's two calls do.
+/// How much longer the sealed frame takes than the plain one of the same time.
 Json beside_library(const std::vector<double>& plain, const std::vector<double>& sealed,
-                    unsigned frame_bytes) {
-  constexpr unsigned link_bytes = 14;
+                    double library) {
   std::vector<double> more;
   for (size_t i = 0; i < plain.size(); ++i) more.push_back(sealed[i] - plain[i]);
-  const double library = library_ns(frame_bytes - link_bytes), more_ns = median(std::move(more));
+  const double more_ns = median(std::move(more));
   return {{"more_ns", more_ns}, {"library_ns", library}, {"ratio", more_ns / library}};
 }
+
+/// Frames that it has carried, and turns that it took to.
+struct Carried {
+  double frames, turns;
+  static Carried by(GatewayPair& pair, const Turns& turns, size_t number) {
+    return {frames_out(*pair.b), static_cast<double>(turns.turns_of(number))};
+  }
+  double per_turn_since(const Carried& before) const {
+    return (frames - before.frames) / (turns - before.turns);
+  }
+};
 
 /// The plain pair, and behind it the sealed one, if that is asked for.
 std::vector<Json> measure(const std::string& policy, const Arguments& arguments,
                           const Folder& folder) {
+  constexpr unsigned link_bytes = 14;
+  // While nothing else runs.
+  const double library = arguments.seals ? library_ns(arguments.frame_bytes - link_bytes) : 0;
   std::vector<std::unique_ptr<GatewayPair>> pairs;
   std::vector<SitePair> sites;
   for (unsigned number = 0; number < (arguments.seals ? 2u : 1u); ++number) {
@@ -223,14 +235,13 @@ std::vector<Json> measure(const std::string& policy, const Arguments& arguments,
   for (const auto& pair : pairs) wait_until_up(*pair->a, *pair->b);
   const size_t rows = arguments.turns / Turns::row_turns;
   (void)turns.measure(std::max<size_t>(rows / 4, 1));
-  std::vector<double> before;
-  for (const auto& pair : pairs) before.push_back(frames_out(*pair->b));
+  std::vector<Carried> before;
+  for (size_t i = 0; i < pairs.size(); ++i) before.push_back(Carried::by(*pairs[i], turns, i));
   const std::vector<RowsNs> measured = turns.measure(rows);
   std::vector<Json> figures;
   std::vector<std::vector<double>> both;
   for (size_t i = 0; i < pairs.size(); ++i) {
-    const double frames =
-        (frames_out(*pairs[i]->b) - before[i]) / static_cast<double>(rows * Turns::row_turns);
+    const double frames = Carried::by(*pairs[i], turns, i).per_turn_since(before[i]);
     if (frames < 1) throw std::runtime_error(policy + ": nothing comes through");
     figures.push_back(Json{{"policy", policy},
                            {"is_sealed", i > 0},
@@ -239,9 +250,7 @@ std::vector<Json> measure(const std::string& policy, const Arguments& arguments,
                            {"receiver_ns", median(measured[i][1]) / frames}});
     both.push_back(both_ns(measured[i], frames));
   }
-  if (arguments.seals) {
-    figures.back().update(beside_library(both[0], both[1], arguments.frame_bytes));
-  }
+  if (arguments.seals) figures.back().update(beside_library(both[0], both[1], library));
   return figures;
 }
 

@@ -12,8 +12,8 @@
 namespace cw::bench {
 [[gnu::noinline]] bool counted_turn(site::Site& site, Instant now) { return site.turn(now); }
 
-Turns::Turns(std::vector<SitePair> pairs, const Setup& setup) : setup_(setup) {
-  for (const SitePair& sites : pairs) pairs_.push_back({.sites = sites, .now = clock_.read()});
+Turns::Turns(const std::vector<SitePair>& pairs, const Setup& setup) : setup_(setup) {
+  for (const SitePair& sites : pairs) pairs_.emplace_back(sites, clock_.read());
   for (const unsigned self : {0, 1}) threads_[self] = std::thread([this, self] { run(self); });
 }
 
@@ -60,6 +60,7 @@ void Turns::turn(unsigned self) {
 void Turns::end_turn() {
   Pair& pair = pairs_[pair_];
   pair.now += setup_.step;
+  ++pair.turns;
   if (++turns_ < row_turns) return;
   for (const unsigned self : {0, 1}) {
     if (is_measured_) pair.rows[self].push_back(pair.row_ns[self] / row_turns);

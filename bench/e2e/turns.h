@@ -14,6 +14,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -37,13 +38,16 @@ class Turns {
   };
 
   /// They begin at once. The sites live longer.
-  Turns(std::vector<SitePair> pairs, const Setup& setup);
+  Turns(const std::vector<SitePair>& pairs, const Setup& setup);
   ~Turns();
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
   /// The next rows of each pair; those of one number lay side by side in time. Waits for them.
   std::vector<RowsNs> measure(size_t rows);
+
+  /// What that pair has had so far, measured or not.
+  size_t turns_of(size_t pair) const { return pairs_[pair].turns; }
 
   static constexpr size_t row_turns = 64;  ///< work that comes once in many turns is in each row
 
@@ -59,12 +63,13 @@ class Turns {
     Instant now;
     std::array<double, 2> row_ns{};
     RowsNs rows;
+    std::atomic<size_t> turns = 0;
   };
 
   const Setup setup_;
   MachineClock clock_;
   // Of whose turn it is, as are the figures.
-  std::vector<Pair> pairs_;
+  std::deque<Pair> pairs_;
   size_t pair_ = 0, turns_ = 0;  // whose row it is, and how many turns of it there have been
   bool is_measured_ = false;     // the row
   std::atomic<unsigned> whose_ = 0;

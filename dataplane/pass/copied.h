@@ -19,7 +19,7 @@ class Copied {
   size_t room() const { return cookies_.size() - count_; }
   /// There is room.
   void release(const Send& send);
-  /// Packets that were released; whose they are. Before its send() returns.
+  /// Packets that were released, to `port`, whose they are. Before a send() returns.
   void give_back(PortBase& port);
   /// As WanPort::take_done().
   size_t take(std::span<uint64_t> out);

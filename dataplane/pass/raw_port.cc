@@ -48,6 +48,7 @@ size_t RawPort::receive(std::span<Arrival> out, Instant now) {
     }
     Arrival& arrival = out[count];
     pass::read(*arrived_[i], arrival);
+    CW_DCHECK(sealer_ != nullptr || !arrived_[i]->is_icrc_due);
     count += sealer_ == nullptr || try_open(*arrived_[i], arrival) ? 1 : 0;
   }
   if (count == 0) end_arrivals();  // nobody sees those that were taken

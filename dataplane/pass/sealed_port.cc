@@ -56,7 +56,6 @@ size_t SealedPort::send(std::span<const Send> sends, Instant now) {
   const auto burst = sends.first(std::min(sends.size(), room));
   size_t done = 0;
   while (done < burst.size() && try_make(burst[done])) ++done;
-  copied_.give_back(device_);
   try_flush(now);
   return done;
 }
@@ -82,6 +81,7 @@ bool SealedPort::try_make(const Send& send) {
   if (has_keys && device_.take_burst({&packet, 1}) == 0) return false;
   if (!has_keys || !try_seal(send, packet)) sealer_.hold(send);
   copied_.release(send);
+  copied_.give_back(device_);  // the next may want it
   return true;
 }
 

@@ -170,10 +170,7 @@ Sealer::Opened Sealer::open(Arrival& arrival) {
     return Opened::No;
   };
   if (!is_for_keys(arrival)) return Opened::Yes;  // it is said as ever what is wrong with it
-  if (arrival.form == Form::Datagram &&
-      MessageCheck::is_handshake({arrival.payload, sealed_bytes})) {
-    return hear(arrival);
-  }
+  if (is_handshake(arrival)) return hear(arrival);
   if (sealed_bytes < seal_bytes) return refuse(WireError::SealShort);
   // Where it has come in, which nobody else reads until it is the port's again.
   auto* const payload = const_cast<uint8_t*>(arrival.payload);

@@ -85,9 +85,12 @@ class Sealer {
   /// The next packet of a handshake that is to leave, or null. Until the next call.
   const Send* take_said();
 
-  /// Whether open() will find out if anything in it was changed that decides about it.
+  /// Whether open() will find out if anything in it was changed that decides about it, save the
+  /// path, which is the network's to change.
   bool proves(const Arrival& arrival) const {
-    if (!is_for_keys(arrival) || arrival.head.payload_bytes < seal_bytes) return false;
+    const bool is_covered = arrival.form == Form::Write || arrival.form == Form::Datagram;
+    if (!is_covered || !is_for_keys(arrival) || is_handshake(arrival)) return false;
+    if (arrival.head.payload_bytes < seal_bytes) return false;
     const ShardKeys* const keys = keys_of(arrival);
     return keys != nullptr && keys->covers_psns;
   }
@@ -122,6 +125,10 @@ class Sealer {
   /// What is nothing else, and of a peer.
   bool is_for_keys(const Arrival& arrival) const {
     return arrival.form != Form::Other && seals(arrival.form) && arrival.peer < sites_.size();
+  }
+  static bool is_handshake(const Arrival& arrival) {
+    return arrival.form == Form::Datagram &&
+           MessageCheck::is_handshake({arrival.payload, arrival.head.payload_bytes});
   }
   /// Of a packet as long as a seal.
   static uint64_t number_of(const Arrival& arrival) {

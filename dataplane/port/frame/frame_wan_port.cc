@@ -280,6 +280,7 @@ FrameWanPort::Fate FrameWanPort::accept(Packet& packet, From from, Instant now) 
 }
 
 bool FrameWanPort::is_icrc_right(const Packet& packet) {
+  CW_DCHECK(packet.is_icrc_due);
   const bool is_right = frames_.is_icrc_right({packet.data, packet.bytes});
   if (!is_right) ++counters_.rx_malformed;
   return is_right;

@@ -77,6 +77,7 @@ class ImpairedPort final : public Port {
   void share(std::span<Packet* const> packets) override { inner_.share(packets); }
   bool is_shared(const Packet& packet) const override { return inner_.is_shared(packet); }
   size_t take_done(std::span<uint64_t> out) override { return inner_.take_done(out); }
+  // ICRCs are not left to others: around the copies made here nothing stands.
 
   /// When a held packet is due; never when none is held.
   Instant next_due() const override;

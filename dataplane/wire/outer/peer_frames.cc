@@ -46,6 +46,7 @@ PeerFrames::PeerFrames(const PeerFramesOptions& options, const Icrc& icrc)
 
 PeerFrames::Kind PeerFrames::read(std::span<const uint8_t> bytes, PeerFrame& frame,
                                   bool leaves_icrc) {
+  frame.is_icrc_due = false;
   if (try_read_formed(bytes, frame)) {
     frame.is_icrc_due = leaves_icrc;
     if (leaves_icrc) return Kind::Right;

@@ -200,7 +200,7 @@ struct Joined {
   }
 };
 
-TEST(SealedPort, the_icrc_of_what_a_key_proves_is_asked_for_by_nobody) {
+TEST(SealingRawPort, the_icrc_of_what_a_key_proves_is_asked_for_by_nobody) {
   Ready pair;
   Joined b(pair.b->sealer);
   b.wire.are_icrcs_right = false;
@@ -213,7 +213,7 @@ TEST(SealedPort, the_icrc_of_what_a_key_proves_is_asked_for_by_nobody) {
   EXPECT_EQ(b.wire.icrcs_asked, 0u);
 }
 
-TEST(SealedPort, what_no_key_proves_must_have_a_right_icrc) {
+TEST(SealingRawPort, what_no_key_proves_must_have_a_right_icrc) {
   Ready pair;
   Joined b(pair.b->sealer);
   OnWire keyless = *pair.a->seal(slot(100));
@@ -229,7 +229,7 @@ TEST(SealedPort, what_no_key_proves_must_have_a_right_icrc) {
   EXPECT_EQ(b.wire.icrcs_asked, 6u);
 }
 
-TEST(SealedPort, where_no_key_covers_psns_the_icrc_must_do_it) {
+TEST(SealingRawPort, where_no_key_covers_psns_the_icrc_must_do_it) {
   Sealer sealer({.payload_max = 200});
   const std::array<uint8_t, 32> key{7};
   ShardKeys keys(*cw_aead_openssl(), CW_AEAD_AES_128_GCM, key.data(), key.data());
@@ -249,14 +249,37 @@ TEST(SealedPort, where_no_key_covers_psns_the_icrc_must_do_it) {
   EXPECT_EQ(joined.wire.icrcs_asked, 2u);
 }
 
-TEST(SealedPort, where_data_is_not_sealed_its_icrc_is_looked_at) {
+TEST(SealingRawPort, where_data_is_not_sealed_its_icrc_is_looked_at_whatever_it_ends_in) {
   SealedPair pair;
-  Joined b((pair.b = std::make_unique<SealedSite>(
-                pair.key_b, KeyringPeer{pair.key_a.public_key, {}, {}}, pair.now, false))
-               ->sealer);
-  EXPECT_EQ(b.take(slot(100)), 1u);
+  pair.sends_data = false;
+  pair.a = std::make_unique<SealedSite>(pair.key_a, KeyringPeer{pair.key_b.public_key, {}, {}},
+                                        pair.now, false);
+  pair.b = std::make_unique<SealedSite>(pair.key_b, KeyringPeer{pair.key_a.public_key, {}, {}},
+                                        pair.now, false);
+  pair.run(200);
+  const OnWire sealed = *pair.a->seal(OnWire{.form = Form::Datagram, .payload = Bytes(40, 1)});
+  OnWire plain = slot(100);
+  std::copy_n(sealed.payload.end() - seal_bytes, seal_bytes, plain.payload.end() - seal_bytes);
+  Joined b(pair.b->sealer);
+  ASSERT_EQ(b.take(plain), 1u);
+  EXPECT_EQ(b.arrived[0].form, Form::Write);
   b.wire.are_icrcs_right = false;
-  EXPECT_EQ(b.take(slot(100)), 0u);
+  EXPECT_EQ(b.take(plain), 0u);
+  EXPECT_EQ(b.wire.icrcs_asked, 2u);
+}
+
+TEST(SealingRawPort, a_handshake_is_proven_by_no_key_that_its_bytes_happen_to_name) {
+  Ready pair;
+  Joined b(pair.b->sealer);
+  SealedPair others;
+  others.make_a();
+  OnWire first = others.a->turn(others.now).at(0);
+  const OnWire sealed = *pair.a->seal(slot(100));
+  first.payload[first.payload.size() - seal_bytes] = sealed.payload[100];
+  b.wire.are_icrcs_right = false;
+  EXPECT_EQ(b.take(first), 0u);
+  EXPECT_EQ(b.wire.icrcs_asked, 1u);
+  EXPECT_EQ(pair.b->sealer.counts().handshakes_wrong, 0u) << "nobody has looked at it";
 }
 
 TEST(Sealer, bursts_of_nothing_but_handshakes_keep_no_packets_of_the_port) {

@@ -160,25 +160,26 @@ TEST(PeerFrames, may_bear_a_tag) {
 }
 
 TEST(PeerFrames, may_be_asked_for_their_icrc_later) {
+  constexpr size_t transport_bytes = 64, udp_checksum = transport_bytes + icrc_bytes + 2;
   for (const IpVersion version : both_versions) {
     PeerFrames near = near_end(version), far = far_end(version);
-    const ByteVector right = wrapped_by(far, 1, 64);
-    for (size_t at = 0; at < 70; ++at) {
+    const ByteVector right = wrapped_by(far, 1, transport_bytes);
+    const auto is_right_with = [&](size_t from_end, uint8_t change) {
       ByteVector frame = right;
-      if (at > 0) frame[frame.size() - at] ^= 1;
+      frame[frame.size() - from_end] ^= change;
       const ExactCopy copy(frame);
       PeerFrame read;
-      const Kind kind = near.read(copy.span(), read, /*leaves_icrc=*/true);
-      if (at > 68) {  // the UDP checksum: of the fast way it must be zero, of the other covered
-        EXPECT_TRUE(kind == Kind::Malformed || read.is_icrc_due);
-        continue;
-      }
-      ASSERT_EQ(kind, Kind::Right);
+      EXPECT_EQ(near.read(copy.span(), read, /*leaves_icrc=*/true), Kind::Right);
       EXPECT_TRUE(read.is_icrc_due);
-      const auto transport = copy.span().subspan(read.transport_offset, read.transport_bytes);
-      // The fifth byte of a BTH is the network's.
-      EXPECT_EQ(near.is_icrc_right(transport), at == 0 || at == 64) << at;
+      return near.is_icrc_right(copy.span().subspan(read.transport_offset, read.transport_bytes));
+    };
+    EXPECT_TRUE(is_right_with(1, 0));
+    for (size_t at = 1; at <= transport_bytes + icrc_bytes; ++at) {
+      const bool is_the_networks = at == transport_bytes;  // the fifth byte of the BTH
+      EXPECT_EQ(is_right_with(at, 1), is_the_networks) << at;
     }
+    EXPECT_TRUE(is_right_with(udp_checksum, 1)) << "counts as ones";
+    EXPECT_FALSE(is_right_with(udp_checksum + 5, 2)) << "another path's source port";
     PeerFrame read;
     ASSERT_EQ(near.read(ExactCopy(right).span(), read), Kind::Right);
     EXPECT_FALSE(read.is_icrc_due) << "nobody said that it could wait";
