@@ -254,11 +254,10 @@ bool SiteShard::has_moved_there(const PeerView& view, const BesideState& beside)
 
 PeerView SiteShard::view_of(const sdr::Link& link, Instant now) const {
   using State = sdr::PathHealth::State;
-  PeerView view;
-  view.peer = peer_of(link.peer());
-  view.link = wire_link_of(link.number());
-  view.is_up = link.is_up();
-  view.epoch = link.epoch();
+  PeerView view{.peer = peer_of(link.peer()),
+                .link = wire_link_of(link.number()),
+                .is_up = link.is_up(),
+                .epoch = link.epoch()};
   view.answers = link.answers(now);
   view.is_drain_wanted = link.is_drain_wanted();
   view.is_second_wanted = link.knocks().are_of_our_shape(now);
