@@ -64,6 +64,7 @@ bool has_nothing(const ChartMap& map) {
 /// Names, then nothing, then the dashed lines.
 std::vector<std::string> legend_texts(const ChartMap& map) {
   std::vector<std::string> texts;
+  texts.reserve(map.names.size() + 2);
   for (const MapName& name : map.names) texts.push_back(name.text);
   if (!map.nothing.empty() && has_nothing(map)) texts.push_back(map.nothing);
   if (!map.mark.empty()) texts.push_back(map.mark);
@@ -132,7 +133,8 @@ std::string legend_of(const ChartMap& map, const Layout& at, double& end) {
   const double begin = at.foot + below;
   std::string svg;
   for (size_t i = 0; i < texts.size(); ++i) {
-    const double x = at.left + wide * double(i / rows), y = begin + legend_line * double(i % rows);
+    const size_t column = i / rows, row = i % rows;
+    const double x = at.left + wide * double(column), y = begin + legend_line * double(row);
     const int cell = i < map.names.size() ? int(i) : -1;
     svg += i < coloured ? rectangle(x, y - 11, 22, 14, colour_of(map, cell))
                         : dashes(x + 11, y - 12, x + 11, y + 4);

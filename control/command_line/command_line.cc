@@ -245,7 +245,7 @@ CommandLine CommandLine::add_subcommand(const std::string& name, const std::stri
   return CommandLine(std::shared_ptr<CLI::App>(app_, app_->add_subcommand(name, what)));
 }
 
-void CommandLine::add_foreign(const std::string& name, CommandLine other) {
+void CommandLine::add_foreign(const std::string& name, const CommandLine& other) {
   app_->require_subcommand(1);
   other.app_->name(name);
   other.app_->preparse_callback(

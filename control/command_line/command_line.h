@@ -79,7 +79,7 @@ class CommandLine {
   CommandLine add_subcommand(const std::string& name, const std::string& what);
   /// One that somebody else parses, where the program is called with its name first: help and
   /// manual know it by `other`, which is given up.
-  void add_foreign(const std::string& name, CommandLine other);
+  void add_foreign(const std::string& name, const CommandLine& other);
 
   ToldCommand told() const;
 

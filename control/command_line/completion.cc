@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -70,9 +71,7 @@ std::vector<Choice> choices_of(const ToldCommand& program) {
 }
 
 std::string command_names(const ToldCommand& program) {
-  std::vector<std::string> names;
-  for (const ToldCommand& each : program.commands) names.push_back(each.name);
-  return joined(names, "|");
+  return joined(program.commands | std::views::transform(&ToldCommand::name), "|");
 }
 
 std::string for_bash(const ToldCommand& program, const std::string& function) {
@@ -98,9 +97,8 @@ std::string for_bash(const ToldCommand& program, const std::string& function) {
   }
   script += "      case $command in\n";
   for (const Choice& each : choices_of(program)) {
-    std::vector<std::string> words;
-    for (const auto& [word, what] : each.words) words.push_back(word);
-    script += "        " + quoted(each.command) + ") words=" + quoted(joined(words, " ")) +
+    const std::string words = joined(std::views::keys(each.words), " ");
+    script += "        " + quoted(each.command) + ") words=" + quoted(words) +
               (each.takes_files ? " files=yes" : "") + ";;\n";
   }
   return script +

@@ -72,8 +72,8 @@ class OrderReader {
   std::optional<uint16_t> only_peer() {
     const auto& peers = site_.plan().gateway.peers;
     std::vector<uint16_t> places;
-    for (uint16_t i = 0; i < peers.size(); ++i) {
-      if (!peers[i].name.empty()) places.push_back(i);
+    for (size_t i = 0; i < peers.size(); ++i) {
+      if (!peers[i].name.empty()) places.push_back(static_cast<uint16_t>(i));
     }
     if (places.size() == 1) return places[0];
     complain("\"peer\" is missing, and there are " + std::to_string(places.size()));

@@ -141,6 +141,7 @@ Result<void> Site::add_shard(LanPort lan, WanPort wan, Instant now,
   shards_.push_back(std::move(*made));
   if (!plan_.seal || shards_.size() < plan_.cores.size()) return {};
   std::vector<seal::Sealer*> sealers;
+  sealers.reserve(shards_.size());
   for (const auto& shard : shards_) sealers.push_back(shard->sealer());
   keys_.begin(plan_, std::move(sealers), now);
   return {};

@@ -226,14 +226,14 @@ void SiteShard::fill(SiteState& state, Instant now) {
 }
 
 void SiteShard::add_sent_by(std::vector<SentBy>& all) const {
-  for (uint16_t i = 0; i < plan_.classes.size(); ++i) {
+  for (size_t i = 0; i < plan_.classes.size(); ++i) {
     if (!plan_.classes[i].adapt) continue;
     for (const auto& link : sdr_->endpoint().links()) {
       if (!link->is_up()) continue;
       all.push_back({.peer = peer_of(link->peer()),
                      .link = wire_link_of(link->number()),
-                     .class_index = i,
-                     .policy = link->swap_desk().policy(i, CW_SOURCE)});
+                     .class_index = static_cast<uint16_t>(i),
+                     .policy = link->swap_desk().policy(static_cast<uint16_t>(i), CW_SOURCE)});
     }
   }
 }

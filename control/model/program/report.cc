@@ -171,6 +171,7 @@ std::string table_of(std::span<const SweepPoint> points, const Options& options)
   for (const Plan& plan : options.plans) rows[0].push_back(plan_short_text(plan));
   for (const SweepPoint& point : points) {
     std::vector<std::string> row;
+    row.reserve(rows[0].size());
     for (size_t i = 0; i < point.at.size(); ++i) {
       row.push_back(options.sweeps[i].value_text(point.at[i]));
     }

@@ -96,8 +96,9 @@ class Measurement {
     const Instant begin = world_.now();
     const uint64_t hops = bytes_at_cables(), injected = bytes_injected(), far = bytes_far();
     Step step;
-    for (uint16_t rank = 0; rank < world_.members(); ++rank) {
-      const auto posted = world_.group(rank).post(memory_.posting_of(rank), begin);
+    for (size_t rank = 0; rank < world_.members(); ++rank) {
+      const auto posted =
+          world_.group(rank).post(memory_.posting_of(static_cast<uint16_t>(rank)), begin);
       if (!posted) return posted.error().why;
       step = *posted;
       world_.touch(rank);

@@ -116,9 +116,9 @@ std::vector<uint8_t> OperationMemory::sum_of(uint16_t rank) const {
 uint64_t OperationMemory::wrong() const {
   uint64_t wrong = 0;
   for (const Memory& each : memories_) wrong += differing(each.landing, wanted_);
-  for (uint16_t rank = 0; rank < outputs_.size(); ++rank) {
+  for (size_t rank = 0; rank < outputs_.size(); ++rank) {
     if (only_ && rank != *only_) continue;
-    wrong += differing(outputs_[rank], sum_of(rank));
+    wrong += differing(outputs_[rank], sum_of(static_cast<uint16_t>(rank)));
   }
   return wrong;
 }

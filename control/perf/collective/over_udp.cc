@@ -95,7 +95,7 @@ class UdpMember {
     const auto is_over = [&] { return end_->group().stage(step) >= Stage::Done; };
     if (!turn_until(is_over, patience)) return failure("an operation did not end in time");
     ended_ = stand_.now();
-    const OperationView view = end_->group().view(step);
+    OperationView view = end_->group().view(step);
     if (view.stage == Stage::Failed) return failure(view.failure);
     if (!turn_until([&] { return end_->group().try_release(step); }, patience)) {
       return failure("an operation's memory does not come back");

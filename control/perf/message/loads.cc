@@ -139,9 +139,9 @@ LoadTally run_in_steps(MessageWorld& world, const MessageOptions& options, const
   for (uint32_t round = 0; round < options.rounds && !stop && tally.why.empty(); ++round) {
     const Instant begin = world.now();
     // In an order in which no two have the same target at a time.
-    for (uint16_t apart = 1; apart < options.hosts; ++apart) {
-      for (uint16_t from = 0; from < options.hosts; ++from) {
-        Order order{.from = from,
+    for (uint32_t apart = 1; apart < options.hosts; ++apart) {
+      for (uint32_t from = 0; from < options.hosts; ++from) {
+        Order order{.from = static_cast<uint16_t>(from),
                     .to = static_cast<uint16_t>((from + apart) % options.hosts),
                     .step_bytes = options.size.count(),
                     .step = Step(round)};

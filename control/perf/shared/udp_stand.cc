@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "dataplane/base/assert.h"
 #include "offload/crc32.h"
@@ -47,7 +48,8 @@ void UdpStand::describe(const Place& place, uint32_t payload_bytes,
                         group::MemberOptions& member) const {
   member.rank = place.rank;
   member.addresses = place.members;
-  for (uint16_t rank = 0; rank < place.members.size(); ++rank) member.peers.push_back(rank);
+  member.peers.resize(place.members.size());
+  std::iota(member.peers.begin(), member.peers.end(), uint16_t{0});
   member.key = {reinterpret_cast<const uint8_t*>(place.key.data()), place.key.size()};
   member.random = {nullptr, fresh_bits};
   member.payload_bytes = std::min(payload_bytes, group::slot_bytes_max(port_->facts()));

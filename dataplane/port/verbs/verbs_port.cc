@@ -314,7 +314,7 @@ GroupCounts VerbsPort::group_counts() const { return groups_ ? groups_->counts()
 
 /// What is wrong and lasts.
 std::string VerbsPort::trouble() const {
-  const std::string trouble = keeper_->trouble();
+  std::string trouble = keeper_->trouble();
   if (!trouble.empty() || outgoing_->counts().slots_copied == 0) return trouble;
   return "slots of groups lie in memory that is not registered with the port, and each is copied: "
          "register_memory() before an operation is posted";

@@ -49,9 +49,10 @@ void SiteAdapt::settle_rows(const Plan& plan) {
   };
   std::erase_if(rows_, [&](const auto& each) { return !adapts(each.first); });
   std::erase_if(lines_, [&](const auto& each) { return !plan.has_peer(each.first); });
-  for (uint16_t peer = 0; peer < plan.peers.size(); ++peer) {
-    for (uint16_t i = 0; i < plan.classes.size(); ++i) {
-      if (const AdaptPlace place{peer, i}; adapts(place)) rows_[place].view.place = place;
+  for (size_t peer = 0; peer < plan.peers.size(); ++peer) {
+    for (size_t i = 0; i < plan.classes.size(); ++i) {
+      const AdaptPlace place{static_cast<uint16_t>(peer), static_cast<uint16_t>(i)};
+      if (adapts(place)) rows_[place].view.place = place;
     }
   }
 }
@@ -159,6 +160,7 @@ void SiteAdapt::resume_all() {
 
 std::vector<AdaptView> SiteAdapt::views() const {
   std::vector<AdaptView> views;
+  views.reserve(rows_.size());
   for (const auto& [place, row] : rows_) views.push_back(row.view);
   return views;
 }

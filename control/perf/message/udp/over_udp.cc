@@ -149,7 +149,7 @@ class UdpMember {
 
   Result<void> run_step(uint32_t round) {
     const uint64_t bytes = options_.size.count();
-    const auto target = [&](uint16_t from) { return &received_[from * bytes]; };
+    const auto target = [&](uint32_t from) { return &received_[from * bytes]; };
     std::ranges::fill(received_, uint8_t{0});
     const Instant begun = stand_.now();
     const auto done = exchange(
@@ -160,7 +160,7 @@ class UdpMember {
         });
     if (!done) return done;
     tally_.step_us.push_back((stand_.now() - begun).us());
-    for (uint16_t from = 0; from < options_.hosts; ++from) {
+    for (uint32_t from = 0; from < options_.hosts; ++from) {
       if (from == rank()) continue;
       const uint8_t *right = pattern_of(from, rank(), round), *came = target(from);
       if (std::memcmp(right, came, bytes) == 0) continue;
@@ -221,13 +221,14 @@ class UdpMember {
       return await(1, [](const Completion&) {});
     }
     std::vector<std::vector<uint8_t>> shares(options_.hosts, std::vector<uint8_t>(share_bytes()));
-    for (uint16_t from = 1; from < options_.hosts; ++from) {
-      auto done = receive(from, step, shares[from].data(), shares[from].size());
+    for (uint32_t from = 1; from < options_.hosts; ++from) {
+      auto done =
+          receive(static_cast<uint16_t>(from), step, shares[from].data(), shares[from].size());
       if (!done) return done;
     }
     auto done = await(options_.hosts - 1, [](const Completion&) {});
     if (!done) return done;
-    for (uint16_t from = 1; from < options_.hosts; ++from) add_share(shares[from]);
+    for (uint32_t from = 1; from < options_.hosts; ++from) add_share(shares[from]);
     return {};
   }
 
