@@ -7,6 +7,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "control/config/policy_keys.h"
 #include "control/config/text/file.h"
 #include "control/gateway/plan.h"
 #include "control/gateway/site/site.h"
@@ -37,6 +38,16 @@ std::vector<WantedPolicy> wanted_by(const site::Plan& next, site::Site& site) {
     wanted.push_back({index, sdr::named(policy), site.newest_policy(policy.ops->name)});
   }
   return wanted;
+}
+
+/// As a person writes them, where the policy is known here.
+std::string params_of(const SwapView& view, const site::Plan& plan) {
+  for (const plugins::PolicyRef& each : plan.registry->all()) {
+    const cw_policy_ops& table = each.table();
+    const std::string name = table.name + ("/" + std::to_string(table.wire_version));
+    if (name == view.policy) return config::told_params_text(table, view.params);
+  }
+  return view.params;
 }
 
 std::vector<std::string> lines_of(const std::string& sentences) {
@@ -416,7 +427,7 @@ void Reload::tell(const SwapView& view) const {
                    {"peer", plan.gateway.peers[view.peer].name}};
   if (plan.links > 1) fields["link"] = view.link;
   fields.update({{"direction", view.is_outward ? "out" : "in"}, {"policy", view.policy}});
-  if (!view.params.empty()) fields["params"] = view.params;
+  if (!view.params.empty()) fields["params"] = params_of(view, plan);
   if (!view.is_ours) fields["ordered_by"] = "peer";
   if (view.order != 0) fields["order"] = view.order;
   if (!view.guard_says.empty()) return tell_verdict(view, fields);
