@@ -37,7 +37,9 @@ Life::Life(const SwarmWorld& world)
       watch_(wan_, verdicts_),
       intruder_(world.intruder, world.seed + 17),
       sites_(options()) {
-  wan_.begin(sites_, world_.has(FaultKind::Relink) ? 3 : 1);
+  const Impairment& wan = world_.wan;
+  wan_.begin(sites_, world_.has(FaultKind::Relink) ? 3 : 1,
+             wan.delay * 2 + wan.jitter_max + wan.reorder_delay);
   watch_.begin(sites_);
   sites_.watch(verdicts_);
   sites_.watch(watch_);
@@ -298,9 +300,10 @@ void Life::check_resends() {
     const auto most = std::max(of_losses * static_cast<double>(totals.lost),
                                of_slots * static_cast<double>(totals.sent));
     const uint64_t few = of_few * totals.links + slots_taken_for_lost();
-    if (totals.arrived_again <= static_cast<uint64_t>(most) + few) continue;
+    const uint64_t for_nothing = totals.arrived_again - totals.unheard;
+    if (for_nothing <= static_cast<uint64_t>(most) + few) continue;
     verdicts_.complain_of(
-        "resends", std::to_string(totals.arrived_again) + " of " + std::to_string(totals.resent) +
+        "resends", std::to_string(for_nothing) + " of " + std::to_string(totals.resent) +
                        " resends were for nothing; class " + world_.classes[i].name + " lost " +
                        std::to_string(totals.lost) + " slots of " + std::to_string(totals.sent));
   }

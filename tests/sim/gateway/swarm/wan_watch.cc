@@ -39,17 +39,22 @@ void SlotWatch::reset() {
   lives_begun_ = slots_used_ = slot_limit_ = message_limit_ = 0;
 }
 
-SlotWatch::Kind SlotWatch::on_sent(const SlotWrite& slot) {
+SlotWatch::Kind SlotWatch::on_sent(const SlotWrite& slot, bool hears) {
   const uint32_t index = config_.split.unpack(slot.immediate).slot;
   if (index >= config_.data_slots_max) return Kind::Repair;
   Life& life = life_of(slot);
   if (life.qpn != slot.target_qp) {
     life = {slot.target_qp, std::vector<bool>(config_.data_slots_max),
-            std::vector<uint32_t>(config_.data_slots_max, none)};
+            std::vector<uint32_t>(config_.data_slots_max, none),
+            std::vector<bool>(config_.data_slots_max)};
     ++lives_begun_;
   }
   ++sent;
-  if (life.sent[index]) return ++resent, Kind::Resend;
+  if (life.sent[index]) {
+    ++resent;
+    if (!hears) life.unheard[index] = true;
+    return Kind::Resend;
+  }
   life.sent[index] = true;
   ++slots_used_;
   return Kind::Data;
@@ -65,6 +70,7 @@ void SlotWatch::on_arrived(const SlotWrite& slot) {
     ++arrived;
   } else if (psn != slot.psn.value()) {
     ++arrived_again;
+    unheard += life.unheard[index];
   }
 }
 
@@ -92,7 +98,8 @@ std::string SlotWatch::overdraft() const {
 
 // ---- all of them --------------------------------------------------------------------------------
 
-void WanWatch::begin(Sites& sites, uint64_t bursts) {
+void WanWatch::begin(Sites& sites, uint64_t bursts, Duration word_patience) {
+  word_patience_ = word_patience;
   mac_ = sites.seat(1).plan().key->mac;
   are_sealed_ = sites.seat(1).plan().seal.has_value();
   for (int from = 1; from <= sites.count(); ++from) {
@@ -127,14 +134,25 @@ void WanWatch::watch_sent(const WanEnd& end, const Packet& packet, Instant now) 
   const auto stream = here.streams_by_qpn.find(slot.target_qp);
   if (stream == here.streams_by_qpn.end()) return check_line(end, packet, false, now);
   SlotWatch& watch = here.streams[stream->second];
-  const auto kind = watch.on_sent(slot);
+  const auto kind = watch.on_sent(slot, hears(end, now));
   check_line(end, packet, kind != SlotWatch::Kind::Data, now);
   if (const auto what = watch.overdraft(); !what.empty()) complain("credit", end, what);
 }
 
-void WanWatch::on_received(const WanEnd& end, const Packet& packet, Instant) {
+bool WanWatch::hears(const WanEnd& end, Instant now) const {
+  const Road& road = roads_.at(key_of(end.site, end.other(), 0));
+  return now - road.word <= word_patience_ && now >= road.deaf_until;
+}
+
+void WanWatch::hear(const WanEnd& end, Instant now) {
+  Road& road = roads_.at(key_of(end.site, end.other(), 0));
+  if (now - road.word > word_patience_) road.deaf_until = now + word_patience_;
+  road.word = now;
+}
+
+void WanWatch::on_received(const WanEnd& end, const Packet& packet, Instant now) {
   SlotWrite slot;
-  if (!is_slot(packet, slot)) return;
+  if (!is_slot(packet, slot)) return hear(end, now);
   const auto number = static_cast<uint16_t>(link_of_qpn(slot.target_qp));
   if (!ways_.contains(key_of(end.other(), end.site, number))) return;  // nobody's
   Way& there = sent_to(end, number);
@@ -234,6 +252,7 @@ WanWatch::Totals WanWatch::totals(size_t class_index) const {
     totals.resent += stream.resent;
     totals.lost += stream.sent - std::min(stream.sent, stream.arrived + stream.arrived_again);
     totals.arrived_again += stream.arrived_again;
+    totals.unheard += stream.unheard;
   }
   return totals;
 }

@@ -36,7 +36,8 @@ class SlotWatch {
 
   /// The receiver has begun anew.
   void reset();
-  Kind on_sent(const SlotWrite& slot);
+  /// `hears`: the sender has been told of late what has arrived.
+  Kind on_sent(const SlotWrite& slot, bool hears);
   void on_arrived(const SlotWrite& slot);
   /// Nothing, or how the receiver promises what it does not have.
   std::string on_clear(const ClearToSend& clear);
@@ -46,12 +47,14 @@ class SlotWatch {
   const sdr::StreamConfig& config() const { return config_; }
   uint64_t sent = 0, resent = 0;            ///< slots of data
   uint64_t arrived = 0, arrived_again = 0;  ///< each transmission once
+  uint64_t unheard = 0;                     ///< of those again: what left while nothing was heard
 
  private:
   struct Life {
     uint32_t qpn = UINT32_MAX;
     std::vector<bool> sent;
     std::vector<uint32_t> psns;  // by which a slot came; none: not yet
+    std::vector<bool> unheard;   // sent again while nothing was heard
   };
   static constexpr uint32_t none = UINT32_MAX;
   Life& life_of(const SlotWrite& slot) {
@@ -68,14 +71,16 @@ class SlotWatch {
 class WanWatch final : public WanTap {
  public:
   struct Totals {
-    uint64_t sent = 0, resent = 0, lost = 0, arrived_again = 0;
+    uint64_t sent = 0, resent = 0, lost = 0, arrived_again = 0, unheard = 0;
     uint64_t links = 0;  ///< that have carried any, each way
   };
   /// `seals` knows the keys of sites that seal.
   WanWatch(Verdicts& verdicts, const SealWatch& seals) : verdicts_(verdicts), seals_(seals) {}
   /// `sites` are those that it taps; before their first turn. So many bursts may be ahead of the
-  /// rate: one of each set of links, and what an older one resends beside the newer.
-  void begin(Sites& sites, uint64_t bursts);
+  /// rate: one of each set of links, and what an older one resends beside the newer. Who has had no
+  /// word for `word_patience`, as a burst on the way back may take all, hears nothing until as long
+  /// after it.
+  void begin(Sites& sites, uint64_t bursts, Duration word_patience);
 
   void on_sent(const WanEnd& end, const Packet& packet, Instant now) override;
   void on_received(const WanEnd& end, const Packet& packet, Instant now) override;
@@ -103,6 +108,7 @@ class WanWatch final : public WanTap {
     PacerOptions pacer;
     uint64_t links = 1;
     LeakyBucket line, overhead;
+    Instant word, deaf_until;
   };
   static int key_of(int from, int to, uint16_t link) { return (from * 100 + to) * 100 + link; }
   /// What this end sends, and what it receives, by the link or by the one that takes its place: as
@@ -114,6 +120,8 @@ class WanWatch final : public WanTap {
     return ways_.at(key_of(end.other(), end.site, number));
   }
   void watch_sent(const WanEnd& end, const Packet& packet, Instant now);
+  bool hears(const WanEnd& end, Instant now) const;
+  void hear(const WanEnd& end, Instant now);
   void on_control(const WanEnd& end, const Packet& packet);
   void on_part(const WanEnd& end, Parts& parts, const Description& part);
   void on_item(Way& back, const QpItem& item);
@@ -123,6 +131,7 @@ class WanWatch final : public WanTap {
   Verdicts& verdicts_;
   const SealWatch& seals_;
   bool are_sealed_ = false;
+  Duration word_patience_;
   cw_mac mac_{};
   std::map<int, Way> ways_;
   std::map<uint64_t, Parts> parts_;  // by the nonce of who says it
