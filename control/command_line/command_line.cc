@@ -129,12 +129,16 @@ std::string sentence_of(const CLI::App& app, const CLI::ParseError& error) {
   return what;
 }
 
-/// Help is of commands that there are: the word where one is to stand, when it is none.
-std::optional<std::string> stray_word(const CLI::App& app) {
-  const std::vector<std::string> words = app.remaining();
-  const bool has_commands = !app.get_subcommands({}).empty();
-  if (!has_commands || !app.get_subcommands().empty() || words.empty()) return std::nullopt;
-  return "\"" + words.front() + "\" is no command; --help shows all of them";
+/// Help is of commands that there are.
+void parse_words(CLI::App& app, int count, const char* const* words) {
+  try {
+    app.parse(count, words);
+  } catch (const CLI::CallForHelp&) {
+    const std::vector<std::string> left = app.remaining();
+    const bool has_commands = !std::as_const(app).get_subcommands({}).empty();
+    if (!has_commands || !app.get_subcommands().empty() || left.empty()) throw;
+    throw CLI::ValidationError("\"" + left.front() + "\" is no command");
+  }
 }
 
 }  // namespace
@@ -257,11 +261,10 @@ ToldCommand CommandLine::told() const { return told_of(*app_); }
 
 Result<std::string> CommandLine::parse(std::span<const char* const> arguments) {
   try {
-    app_->parse(static_cast<int>(arguments.size()), arguments.data());
+    parse_words(*app_, static_cast<int>(arguments.size()), arguments.data());
   } catch (const Written& written) {
     return written.text;
   } catch (const CLI::CallForHelp&) {
-    if (const auto word = stray_word(*app_)) return failure(*word);
     return app_->help();
   } catch (const CLI::CallForVersion& version) {
     return version.what() + std::string("\n");
@@ -273,15 +276,10 @@ Result<std::string> CommandLine::parse(std::span<const char* const> arguments) {
 
 std::optional<int> CommandLine::parse_or_end(int argc, char** argv, int exit_mistake) {
   try {
-    app_->parse(argc, argv);
+    parse_words(*app_, argc, argv);
   } catch (const Written& written) {
     if (written.text) return std::fputs(written.text->c_str(), stdout), 0;
     return std::fprintf(stderr, "%s\n", written.text.error().sentence.c_str()), exit_mistake;
-  } catch (const CLI::CallForHelp& help) {
-    if (const auto word = stray_word(*app_)) {
-      return std::fprintf(stderr, "%s\n", word->c_str()), exit_mistake;
-    }
-    return app_->exit(help);
   } catch (const CLI::ParseError& error) {
     return app_->exit(error) == 0 ? 0 : exit_mistake;
   }

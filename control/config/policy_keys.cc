@@ -1,8 +1,6 @@
 #include "control/config/policy_keys.h"
 
 #include <algorithm>
-#include <charconv>
-#include <sstream>
 
 #include "plugins/params.h"
 
@@ -35,23 +33,6 @@ void declare_param(Section& section, const cw_param& param, double& value) {
           param.name, type, [&value](const Value& read) { value = read.number; },
           param_text(param, value), param.sentence))
       .range(param.min, param.max);
-}
-
-/// Of `name=number`.
-std::string told_param_text(const cw_policy_ops& policy, const std::string& told) {
-  const size_t equals = std::min(told.find('='), told.size());
-  for (const cw_param& param : std::span(policy.params, policy.param_count)) {
-    if (told.substr(0, equals) != param.name) continue;
-    double value = 0;
-    const char* const end = told.data() + told.size();
-    const auto read = std::from_chars(told.data() + std::min(equals + 1, told.size()), end, value);
-    const bool is_one = read.ec == std::errc() && read.ptr == end;
-    if (!is_one || !(value >= param.min && value <= param.max)) return told;
-    std::string text = param_text(param, value);
-    std::erase(text, ' ');
-    return param.name + ("=" + text);
-  }
-  return told;
 }
 
 }  // namespace
@@ -103,15 +84,6 @@ std::string param_text(const cw_param& param, double value) {
     default:
       return real_text(value);
   }
-}
-
-std::string told_params_text(const cw_policy_ops& policy, const std::string& told) {
-  std::istringstream pairs(told);
-  std::string text;
-  for (std::string pair; pairs >> pair;) {
-    text += (text.empty() ? "" : " ") + told_param_text(policy, pair);
-  }
-  return text;
 }
 
 std::string policies_text(std::span<const cw_policy_ops* const> known) {

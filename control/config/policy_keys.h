@@ -32,8 +32,4 @@ std::string policies_text(std::span<const cw_policy_ops* const> known);
 /// A parameter's value as a person writes it.
 std::string param_text(const cw_param& param, double value);
 
-/// "k=32 floor=5e+06", as ends tell each other, as a person writes it: "k=32 floor=5ms". What is no
-/// parameter of the policy within its range stays as it is.
-std::string told_params_text(const cw_policy_ops& policy, const std::string& told);
-
 }  // namespace cw::config

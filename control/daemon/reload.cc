@@ -7,11 +7,12 @@
 #include <iterator>
 #include <sstream>
 
-#include "control/config/policy_keys.h"
 #include "control/config/text/file.h"
+#include "control/daemon/live/told_params.h"
 #include "control/gateway/plan.h"
 #include "control/gateway/site/site.h"
 #include "control/json/json.h"
+#include "dataplane/sdr/seat/policy_offer.h"
 
 namespace cw::daemon {
 namespace {
@@ -44,8 +45,9 @@ std::vector<WantedPolicy> wanted_by(const site::Plan& next, site::Site& site) {
 std::string params_of(const SwapView& view, const site::Plan& plan) {
   for (const plugins::PolicyRef& each : plan.registry->all()) {
     const cw_policy_ops& table = each.table();
-    const std::string name = table.name + ("/" + std::to_string(table.wire_version));
-    if (name == view.policy) return config::told_params_text(table, view.params);
+    if (sdr::PolicyOffer::of({&table, {}}).name == view.policy) {
+      return told_params_text(table, view.params);
+    }
   }
   return view.params;
 }

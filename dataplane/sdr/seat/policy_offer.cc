@@ -19,23 +19,21 @@ const PolicyOffer* find(std::span<const PolicyOffer> row, const std::string& nam
   return found == row.end() ? nullptr : &*found;
 }
 
-/// `name=value` of the policy, into its place.
-bool try_set(const cw_policy_ops& policy, std::string_view pair, std::span<double> params) {
+}  // namespace
+
+std::optional<ToldParam> read_param(const cw_policy_ops& policy, std::string_view pair) {
   const size_t equals = pair.find('=');
-  if (equals == pair.npos) return false;
+  if (equals == pair.npos) return std::nullopt;
   const std::string_view name = pair.substr(0, equals), text = pair.substr(equals + 1);
   const std::span<const cw_param> declared(policy.params, policy.param_count);
   const auto param = std::ranges::find(declared, name, [](const cw_param& p) { return p.name; });
-  if (param == declared.end()) return false;
+  if (param == declared.end()) return std::nullopt;
   double value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-  if (!is_number || !(value >= param->min && value <= param->max)) return false;
-  params[static_cast<size_t>(param - declared.begin())] = value;
-  return true;
+  if (!is_number || !(value >= param->min && value <= param->max)) return std::nullopt;
+  return ToldParam{static_cast<size_t>(param - declared.begin()), value};
 }
-
-}  // namespace
 
 std::string printable(std::string_view text, size_t bytes_max) {
   std::string result;
@@ -71,9 +69,9 @@ Result<std::vector<double>> parse_params(const cw_policy_ops& policy, const std:
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(' ', at), text.size());
     const std::string_view pair = std::string_view(text).substr(at, end - at);
-    if (!try_set(policy, pair, params)) {
-      return failure("its parameter " + std::string(pair.substr(0, 40)) + " is none here");
-    }
+    const auto told = read_param(policy, pair);
+    if (!told) return failure("its parameter " + std::string(pair.substr(0, 40)) + " is none here");
+    params[told->index] = told->value;
     at = end + 1;
   }
   return params;

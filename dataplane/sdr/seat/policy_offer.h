@@ -33,6 +33,14 @@ std::string printable(std::string_view text, size_t bytes_max = 80);
 std::optional<PolicyOffer> common_policy(std::span<const PolicyOffer> sender,
                                          std::span<const PolicyOffer> receiver);
 
+/// One of `params`, "k=32": which of those that the policy declares, and a value within its bounds.
+struct ToldParam {
+  size_t index = 0;
+  double value = 0;
+};
+/// Nothing: it is none.
+std::optional<ToldParam> read_param(const cw_policy_ops& policy, std::string_view pair);
+
 /// One value per declared parameter. The text is a peer's. Errors: an unknown name, a value out of
 /// its bounds.
 Result<std::vector<double>> parse_params(const cw_policy_ops& policy, const std::string& text);

@@ -14,8 +14,9 @@ namespace cw::seal {
 namespace {
 
 struct Ready : SealedPair {
-  Ready() {
+  explicit Ready(bool data = true) {
     sends_data = false;
+    seals_data = data;
     make_a();
     make_b();
     run(200);
@@ -167,13 +168,7 @@ TEST(Sealer, the_last_datagram_that_had_no_keys_leaves_when_there_are_some) {
 }
 
 TEST(Sealer, control_alone_leaves_data_as_it_is) {
-  SealedPair pair;
-  pair.sends_data = false;
-  pair.a = std::make_unique<SealedSite>(pair.key_a, KeyringPeer{pair.key_b.public_key, {}, {}},
-                                        pair.now, false);
-  pair.b = std::make_unique<SealedSite>(pair.key_b, KeyringPeer{pair.key_a.public_key, {}, {}},
-                                        pair.now, false);
-  pair.run(200);
+  Ready pair(/*data=*/false);
   OnWire plain = slot();
   EXPECT_EQ(pair.b->open(plain)->form, Form::Write);
   OnWire hello{.form = Form::Datagram, .payload = Bytes(40, 1)};
@@ -250,13 +245,7 @@ TEST(SealingRawPort, where_no_key_covers_psns_the_icrc_must_do_it) {
 }
 
 TEST(SealingRawPort, where_data_is_not_sealed_its_icrc_is_looked_at_whatever_it_ends_in) {
-  SealedPair pair;
-  pair.sends_data = false;
-  pair.a = std::make_unique<SealedSite>(pair.key_a, KeyringPeer{pair.key_b.public_key, {}, {}},
-                                        pair.now, false);
-  pair.b = std::make_unique<SealedSite>(pair.key_b, KeyringPeer{pair.key_a.public_key, {}, {}},
-                                        pair.now, false);
-  pair.run(200);
+  Ready pair(/*data=*/false);
   const OnWire sealed = *pair.a->seal(OnWire{.form = Form::Datagram, .payload = Bytes(40, 1)});
   OnWire plain = slot(100);
   std::copy_n(sealed.payload.end() - seal_bytes, seal_bytes, plain.payload.end() - seal_bytes);

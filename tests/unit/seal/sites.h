@@ -96,10 +96,10 @@ class SealedPair {
   explicit SealedPair(Duration rtt = Duration::from_ms(50)) : rtt_(rtt) {}
 
   void make_a() {
-    a = std::make_unique<SealedSite>(key_a, KeyringPeer{key_b.public_key, {}, {}}, now);
+    a = std::make_unique<SealedSite>(key_a, KeyringPeer{key_b.public_key, {}, {}}, now, seals_data);
   }
   void make_b() {
-    b = std::make_unique<SealedSite>(key_b, KeyringPeer{key_a.public_key, {}, {}}, now);
+    b = std::make_unique<SealedSite>(key_b, KeyringPeer{key_a.public_key, {}, {}}, now, seals_data);
   }
 
   /// Milliseconds pass; each site sends the other a packet in each, if it can.
@@ -115,7 +115,7 @@ class SealedPair {
   Identity key_a = Identity::random(), key_b = Identity::random();
   std::unique_ptr<SealedSite> a, b;
   Instant now = Instant() + Duration::from_s(1000);
-  bool sends_data = true;
+  bool sends_data = true, seals_data = true;
   /// Whether a packet is lost.
   std::function<bool(const OnWire&, bool is_to_b)> loses = [](const OnWire&, bool) {
     return false;
